@@ -6,7 +6,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
-use sha2::{Digest, Sha256};
+use siphasher::sip::SipHasher13;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -180,6 +180,276 @@ impl Policy {
             Policy { halo: read_halo(&root.child("halo")?)?, call: read_call(&root.child("call")?)? };
         check_rungs(&source, &policy.halo.rungs)?;
         Ok(policy)
+    }
+
+    /// A number that two policies share only if they mean the same: what ranks compare (HAL-1).
+    pub fn digest(&self) -> u64 {
+        self.digest
+    }
+
+    /// The line of `text` that sets `key`, from 1.
+    pub fn line_of(text: &str, key: &str) -> Option<usize> {
+        let table = DeTable::parse(text).ok()?;
+        let (section, name) = key.split_once('.')?;
+        let section = table.get_ref().get(section)?.get_ref().as_table()?;
+        let (found, _) = section.iter().find(|(candidate, _)| candidate.get_ref() == name)?;
+        Some(line_at(text, found.span().start))
+    }
+}
+
+fn read_halo(node: &Node<'_>) -> Result<HaloPolicy, PolicyError> {
+    node.only(&["rungs", "coalesce", "override_env"])?;
+    let expected = "a list of { worlds, arm, evidence }";
+    let rungs = node.get("rungs")?;
+    let list = rungs.get_ref().as_array().ok_or_else(|| node.wrong("rungs", rungs, expected))?;
+    let rungs = list.iter().enumerate().map(|(position, rung)| {
+        let name = format!("rungs[{position}]");
+        let table = rung.get_ref().as_table().ok_or_else(|| node.wrong(&name, rung, expected))?;
+        read_rung(&Node { source: node.source, path: node.field(&name), table })
+    });
+    let rungs = rungs.collect::<Result<_, _>>()?;
+    let expected = "the name of an environment variable";
+    let override_env = node.read("override_env", expected, |value| {
+        value.as_str().filter(|name| is_variable(name)).map(ToOwned::to_owned)
+    })?;
+    Ok(HaloPolicy { rungs, coalesce: node.read("coalesce", "true or false", |v| v.as_bool())?, override_env })
+}
+
+fn read_rung(node: &Node<'_>) -> Result<Rung, PolicyError> {
+    node.only(&["worlds", "arm", "evidence"])?;
+    let worlds = "worlds from 2 up, as \"4\", \"2-8\" or \"3-\"";
+    let evidence = "\"none\", \"counted\" or \"measured:FILE#ROW\"";
+    Ok(Rung {
+        worlds: node.read("worlds", worlds, |value| Worlds::parse(value.as_str()?))?,
+        arm: node.read("arm", "\"ring\" or \"neighbour\"", |value| {
+            let name = value.as_str()?;
+            Arm::ALL.into_iter().find(|arm| arm.name() == name)
+        })?,
+        evidence: node.read("evidence", evidence, |value| Evidence::parse(value.as_str()?))?,
+    })
+}
+
+fn read_call(node: &Node<'_>) -> Result<CallPolicy, PolicyError> {
+    node.only(&["deadline_ms"])?;
+    let day_ms = 86_400_000;
+    let deadline_ms = node.read("deadline_ms", "1 to 86400000 ms", |value| {
+        let number = value.as_integer()?;
+        u64::from_str_radix(number.as_str(), number.radix()).ok().filter(|ms| (1..=day_ms).contains(ms))
+    })?;
+    Ok(CallPolicy { deadline_ms })
+}
+
+/// A rung that is never taken, or a world that takes none, is a mistake.
+fn check_rungs(source: &Source<'_>, rungs: &[Rung]) -> Result<(), PolicyError> {
+    let mut covered: Vec<Worlds> = Vec::new();
+    for (position, rung) in rungs.iter().enumerate() {
+        if first_gap(&covered, rung.worlds).is_none() {
+            return Err(PolicyError {
+                origin: source.origin("halo.rungs", source.rungs_line(position)),
+                field: format!("halo.rungs[{position}].worlds"),
+                found: format!("\"{}\", which earlier rungs take", rung.worlds),
+                expected: "worlds of which at least one is left".to_owned(),
+            });
+        }
+        covered.push(rung.worlds);
+    }
+    match first_gap(&covered, Worlds { first: 2, last: None }) {
+        None => Ok(()),
+        Some(world) => Err(PolicyError {
+            origin: source.origin("halo.rungs", Policy::line_of(source.text, "halo.rungs")),
+            field: "halo.rungs".to_owned(),
+            found: format!("no rung for world {world}"),
+            expected: "a rung for every world from 2 up".to_owned(),
+        }),
+    }
+}
+
+/// The smallest world of `wanted` that none of `covered` has.
+fn first_gap(covered: &[Worlds], wanted: Worlds) -> Option<u32> {
+    let mut world = wanted.first;
+    loop {
+        if wanted.last.is_some_and(|last| world > last) {
+            return None;
+        }
+        match covered.iter().find(|worlds| worlds.contains(world)) {
+            None => return Some(world),
+            Some(Worlds { last: Some(last), .. }) => world = last.checked_add(1)?,
+            Some(Worlds { last: None, .. }) => return None,
+        }
+    }
+}
+
+fn is_variable(name: &str) -> bool {
+    let start = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    start && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+fn line_at(text: &str, offset: usize) -> usize {
+    1 + text.as_bytes()[..offset.min(text.len())].iter().filter(|&&byte| byte == b'\n').count()
+}
+
+/// Where a policy's text came from.
+struct Source<'a> {
+    file: &'a str,
+    text: &'a str,
+    sets: &'a [(String, String)],
+}
+
+impl<'a> Source<'a> {
+    /// Where the value of `field` stands: the last `--set` that gave it, else the file and line.
+    fn origin(&self, field: &str, line: Option<usize>) -> String {
+        let brought = |key: &str| {
+            field.strip_prefix(key).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+        };
+        if let Some((key, value)) = self.sets.iter().rev().find(|(key, _)| brought(key)) {
+            return format!("--set {key}={value}");
+        }
+        line.map_or_else(|| self.file.to_owned(), |line| format!("{}:{line}", self.file))
+    }
+
+    fn rungs_line(&self, position: usize) -> Option<usize> {
+        let table = DeTable::parse(self.text).ok()?;
+        let halo = table.get_ref().get("halo")?.get_ref().as_table()?;
+        let rung = halo.get("rungs")?.get_ref().as_array()?.get(position)?;
+        Some(line_at(self.text, rung.span().start))
+    }
+
+    fn syntax(&self, error: &toml::de::Error) -> PolicyError {
+        let line = error.span().map(|span| line_at(self.text, span.start));
+        PolicyError {
+            origin: line.map_or_else(|| self.file.to_owned(), |line| format!("{}:{line}", self.file)),
+            field: "policy".to_owned(),
+            found: error.message().to_owned(),
+            expected: "TOML".to_owned(),
+        }
+    }
+
+    /// Puts one `--set` into the table.
+    fn put(&self, table: &mut DeTable<'a>, key: &'a str, value: &'a str) -> Result<(), PolicyError> {
+        let refused = |found: String, expected: String| PolicyError {
+            origin: format!("--set {key}={value}"),
+            field: key.to_owned(),
+            found,
+            expected,
+        };
+        if !KEYS.contains(&key) {
+            return Err(refused("an unknown key".to_owned(), format!("one of {}", KEYS.join(", "))));
+        }
+        let parsed = DeValue::parse(value).or_else(|error| {
+            let bare = value.chars().all(|c| c.is_ascii_alphanumeric() || "_-./:#".contains(c));
+            if bare && !value.is_empty() {
+                Ok(Spanned::new(0..0, DeValue::String(value.into())))
+            } else {
+                Err(refused(error.message().to_owned(), "a TOML value".to_owned()))
+            }
+        })?;
+        let (section, name) = key.split_once('.').expect("every key has a section");
+        let slot = table.get_mut(section).map(Spanned::get_mut);
+        let Some(DeValue::Table(section)) = slot else {
+            return Err(refused(format!("no [{section}] in {}", self.file), "that section".to_owned()));
+        };
+        section.insert(Spanned::new(0..0, name.into()), parsed);
+        Ok(())
+    }
+}
+
+/// A table of the policy and the path that leads to it.
+struct Node<'a> {
+    source: &'a Source<'a>,
+    path: String,
+    table: &'a DeTable<'a>,
+}
+
+impl<'a> Node<'a> {
+    fn field(&self, name: &str) -> String {
+        if self.path.is_empty() { name.to_owned() } else { format!("{}.{name}", self.path) }
+    }
+
+    fn only(&self, names: &[&str]) -> Result<(), PolicyError> {
+        match self.table.iter().find(|(key, _)| !names.contains(&key.get_ref().as_ref())) {
+            None => Ok(()),
+            Some((key, _)) => Err(PolicyError {
+                origin: self
+                    .source
+                    .origin(&self.field(key.get_ref()), Some(line_at(self.source.text, key.span().start))),
+                field: self.field(key.get_ref()),
+                found: "an unknown key".to_owned(),
+                expected: format!("one of {}", names.join(", ")),
+            }),
+        }
+    }
+
+    fn get(&self, name: &str) -> Result<&'a Spanned<DeValue<'a>>, PolicyError> {
+        self.table.get(name).ok_or_else(|| PolicyError {
+            origin: self.source.file.to_owned(),
+            field: self.field(name),
+            found: "nothing".to_owned(),
+            expected: "a value".to_owned(),
+        })
+    }
+
+    fn child(&self, name: &str) -> Result<Node<'a>, PolicyError> {
+        let value = self.get(name)?;
+        let table = value.get_ref().as_table().ok_or_else(|| self.wrong(name, value, "a table"))?;
+        Ok(Node { source: self.source, path: self.field(name), table })
+    }
+
+    fn read<T>(
+        &self,
+        name: &str,
+        expected: &str,
+        read: impl Fn(&DeValue<'a>) -> Option<T>,
+    ) -> Result<T, PolicyError> {
+        let value = self.get(name)?;
+        read(value.get_ref()).ok_or_else(|| self.wrong(name, value, expected))
+    }
+
+    fn wrong(&self, name: &str, value: &Spanned<DeValue<'_>>, expected: &str) -> PolicyError {
+        let field = self.field(name);
+        let line = line_at(self.source.text, value.span().start);
+        PolicyError {
+            origin: self.source.origin(&field, Some(line)),
+            field,
+            found: render(value.get_ref()),
+            expected: expected.to_owned(),
+        }
+    }
+}
+
+fn render(value: &DeValue<'_>) -> String {
+    match value {
+        DeValue::String(text) => format!("\"{text}\""),
+        DeValue::Integer(number) => number.as_str().to_owned(),
+        DeValue::Float(number) => number.as_str().to_owned(),
+        DeValue::Boolean(flag) => flag.to_string(),
+        DeValue::Datetime(_) | DeValue::Array(_) | DeValue::Table(_) => {
+            format!("a TOML {}", value.type_str())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(sets: &[(&str, &str)]) -> Result<Policy, String> {
+        let sets: Vec<_> = sets.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
+        Policy::parse(SHIPPED_FILE, SHIPPED, &sets).map_err(|error| error.to_string())
+    }
+
+    fn edited(from: &str, to: &str) -> String {
+        assert!(SHIPPED.contains(from), "{from}");
+        let text = SHIPPED.replacen(from, to, 1);
+        Policy::parse("p.toml", &text, &[]).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn the_shipped_policy_reads_and_has_every_key() {
+        let halo = read_halo(&root.child("halo")?)?;
+        let call = read_call(&root.child("call")?)?;
+        check_rungs(&source, &halo.rungs)?;
+        let digest = SipHasher13::new().hash(format!("{halo:?} {call:?}").as_bytes());
+        Ok(Policy { halo, call, digest })
     }
 
     /// A number that two policies share only if they mean the same: what ranks compare (HAL-1).
