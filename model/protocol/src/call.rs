@@ -8,6 +8,7 @@ use crate::legs::Arm;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
+use siphasher::sip::SipHasher13;
 
 /// Bytes of text that a record carries at most.
 pub const TEXT_BYTES_MAX: usize = 48;
@@ -23,11 +24,13 @@ pub enum Op {
     Halo,
     /// A barrier: an exchange with nothing to say.
     Barrier,
+    /// A group is made of some of the ranks.
+    Subgroup,
 }
 
 impl Op {
-    /// Every op.
-    pub const ALL: [Op; 3] = [Op::Join, Op::Halo, Op::Barrier];
+    /// Every op, at the position that is its number in a record.
+    pub const ALL: [Op; 4] = [Op::Join, Op::Halo, Op::Barrier, Op::Subgroup];
 
     /// Name in messages.
     pub const fn name(self) -> &'static str {
@@ -35,6 +38,7 @@ impl Op {
             Op::Join => "join",
             Op::Halo => "halo",
             Op::Barrier => "barrier",
+            Op::Subgroup => "subgroup",
         }
     }
 }
@@ -111,11 +115,17 @@ pub enum Field {
     Channels,
     /// Element type.
     Dtype,
+    /// Entries of a list of ranks.
+    Ranks,
+    /// Digest of a list of ranks.
+    RanksDigest,
+    /// Which of a rank's halo contexts on the group.
+    Context,
 }
 
 impl Field {
     /// Every field, at the position that is its number in a record.
-    pub const ALL: [Field; 8] = [
+    pub const ALL: [Field; 11] = [
         Field::Build,
         Field::Policy,
         Field::World,
@@ -124,6 +134,9 @@ impl Field {
         Field::Width,
         Field::Channels,
         Field::Dtype,
+        Field::Ranks,
+        Field::RanksDigest,
+        Field::Context,
     ];
 
     /// Name in messages.
@@ -137,22 +150,33 @@ impl Field {
             Field::Width => "width",
             Field::Channels => "channels",
             Field::Dtype => "dtype",
+            Field::Ranks => "number of ranks listed",
+            Field::RanksDigest => "digest of the ranks listed",
+            Field::Context => "context",
         }
     }
 
     /// `value` as a person reads it.
     pub fn render(self, value: u64) -> String {
         match self {
-            Field::Build | Field::Policy => alloc::format!("{value:016x}"),
+            Field::Build | Field::Policy | Field::RanksDigest => alloc::format!("{value:016x}"),
             Field::Override => {
                 Override::from_code(value).map_or_else(|| value.to_string(), |known| known.to_string())
             }
             Field::Dtype => {
                 Dtype::ALL.get(value as usize).map_or_else(|| value.to_string(), |known| known.to_string())
             }
-            Field::World | Field::Frames | Field::Width | Field::Channels => value.to_string(),
+            Field::World | Field::Frames | Field::Width | Field::Channels | Field::Ranks | Field::Context => {
+                value.to_string()
+            }
         }
     }
+}
+
+/// What stands in a signature for bytes that are too many for a field: other bytes have the same by a chance
+/// of 2^-64, where nobody means harm.
+pub fn digest(bytes: &[u8]) -> u64 {
+    SipHasher13::new().hash(bytes)
 }
 
 /// Fields and values, in one order on all ranks.
@@ -171,16 +195,28 @@ pub enum Reason {
     MoreRanksThanRows,
     /// Buffers could not be allocated.
     OutOfMemory,
+    /// The list of ranks is empty.
+    NoRanks,
+    /// The list of ranks has an entry that is no rank of the group.
+    NoSuchRank,
+    /// The list of ranks has an entry twice.
+    RankTwice,
+    /// The rank that leads a subgroup could not make memory and address of it.
+    Unprepared,
 }
 
 impl Reason {
     /// Every reason, at the position that is its number in a record.
-    pub const ALL: [Reason; 5] = [
+    pub const ALL: [Reason; 9] = [
         Reason::UnknownOverride,
         Reason::EmptyOverride,
         Reason::Shape,
         Reason::MoreRanksThanRows,
         Reason::OutOfMemory,
+        Reason::NoRanks,
+        Reason::NoSuchRank,
+        Reason::RankTwice,
+        Reason::Unprepared,
     ];
 }
 
@@ -192,6 +228,10 @@ impl fmt::Display for Reason {
             Reason::Shape => "shape and buffer do not fit",
             Reason::MoreRanksThanRows => "there are more ranks than rows",
             Reason::OutOfMemory => "buffers could not be allocated",
+            Reason::NoRanks => "the list of ranks is empty (expected at least one)",
+            Reason::NoSuchRank => "the list of ranks has an entry that is no rank of the group",
+            Reason::RankTwice => "the list of ranks has an entry twice",
+            Reason::Unprepared => "memory or address of the subgroup could not be had",
         })
     }
 }

@@ -318,7 +318,7 @@ enum Phase {
     Completing,
     Ending { cause: Cause },
     Reading { gathered: Vec<Record> },
-    Telling { cause: Cause, outcome: Outcome },
+    Telling { cause: Cause, outcome: Outcome, seen: Decision },
 }
 
 /// One rank's side of a group's exchanges.
@@ -400,10 +400,8 @@ impl<R: Rules> Member<R> {
             Phase::Reading { gathered } => {
                 Operation::ReadSlot(ReadClaim { rank: gathered.len() as u32, slot })
             }
-            Phase::Telling { cause, .. } => {
-                let now = Decision { completed: self.index, cause: None };
-                let new = R::poisoned(now, *cause).unwrap_or(now);
-                Operation::SwapDecision { expected: now, new }
+            Phase::Telling { cause, seen, .. } => {
+                Operation::SwapDecision { expected: *seen, new: R::poisoned(*seen, *cause).unwrap_or(*seen) }
             }
         })
     }
@@ -440,7 +438,10 @@ impl<R: Rules> Member<R> {
             (Phase::Ending { cause }, Input::Swapped(Ok(()))) => self.settled(Err(cause)),
             (Phase::Ending { .. }, Input::Swapped(Err(found))) => self.settled_by(found, false),
             (Phase::Reading { gathered }, Input::Record(record)) => self.gather(gathered, record),
-            (Phase::Telling { cause, outcome }, Input::Swapped(swapped)) => {
+            (Phase::Telling { cause, outcome, .. }, Input::Swapped(Err(found))) if found.cause.is_none() => {
+                self.go(Phase::Telling { cause, outcome, seen: found })
+            }
+            (Phase::Telling { cause, outcome, .. }, Input::Swapped(swapped)) => {
                 let first = swapped.err().and_then(|found| found.cause);
                 self.ended = Some(first.unwrap_or(cause));
                 Step::Ended(outcome)
@@ -484,7 +485,7 @@ impl<R: Rules> Member<R> {
 
     fn settled(&mut self, settled: Result<(), Cause>) -> Step {
         match settled {
-            Ok(()) => self.go(Phase::Reading { gathered: Vec::new() }),
+            Ok(()) => self.go(Phase::Reading { gathered: Vec::with_capacity(self.world as usize) }),
             Err(cause) => {
                 self.ended = Some(cause);
                 Step::Ended(Outcome::Poisoned(cause))
@@ -514,7 +515,8 @@ impl<R: Rules> Member<R> {
 
     /// Ends the group, then reports `outcome`.
     fn tell(&mut self, kind: CauseKind, rank: u32, outcome: Outcome) -> Step {
-        self.go(Phase::Telling { cause: Cause { kind, rank }, outcome })
+        let seen = Decision { completed: self.index, cause: None };
+        self.go(Phase::Telling { cause: Cause { kind, rank }, outcome, seen })
     }
 }
 

@@ -187,15 +187,17 @@ pub fn schedule<R: Rules>(arm: Arm, coalesce: bool, world: u32, rank: u32) -> Ve
         return Vec::new();
     }
     match arm {
-        Arm::Ring => ring(world, rank),
+        Arm::Ring => ring::<R>(world, rank),
         Arm::Neighbour if R::coalesced(coalesce) => vec![neighbour_group::<R>(world, rank)],
         Arm::Neighbour => neighbour_legs_apart::<R>(world, rank),
     }
 }
 
 /// In step s each rank passes on what it got in step s-1, so after world-1 steps every slot but its own is
-/// filled.
-fn ring(world: u32, rank: u32) -> Vec<Group> {
+/// filled. Even ranks send first and odd ranks receive first, so that the ring also turns on a transport that runs
+/// legs one by one; were all to send first, none would receive (HAL-3). In an odd world the last rank and rank 0
+/// both send first, and rank 1 frees them.
+fn ring<R: Rules>(world: u32, rank: u32) -> Vec<Group> {
     let next = (rank + 1) % world;
     let previous = (rank + world - 1) % world;
     (0..world - 1)
@@ -204,11 +206,10 @@ fn ring(world: u32, rank: u32) -> Vec<Group> {
                 0 => Place::PackedBoth,
                 _ => Place::SlotBoth((rank + world - step) % world),
             };
-            let incoming = (previous + world - step) % world;
-            vec![
-                Leg { direction: Direction::Send, peer: next, place },
-                Leg { direction: Direction::Receive, peer: previous, place: Place::SlotBoth(incoming) },
-            ]
+            let incoming = Place::SlotBoth((previous + world - step) % world);
+            let send = Leg { direction: Direction::Send, peer: next, place };
+            let receive = Leg { direction: Direction::Receive, peer: previous, place: incoming };
+            if R::ring_sends_first(rank) { vec![send, receive] } else { vec![receive, send] }
         })
         .collect()
 }

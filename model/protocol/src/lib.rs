@@ -15,7 +15,9 @@
 //! | [`layout`] | where packed edges lie, which pad row takes which |
 //! | [`group`] | how an exchange of records is decided |
 //! | [`call`] | what ranks say before a collective, and the verdict on it |
+//! | [`subgroup`] | whether some of a group's ranks become a group, and in which order |
 //! | [`halo`] | the halo exchange from call to unpack |
+//! | [`event`] | what a driver logs, for replay |
 //! | [`shared`] | the algorithms on shared words that really run |
 //! | [`wire`] | byte layouts |
 #![no_std]
@@ -25,6 +27,7 @@ extern crate alloc;
 
 pub mod bands;
 pub mod call;
+pub mod event;
 pub mod group;
 pub mod halo;
 pub mod layout;
@@ -32,4 +35,5 @@ pub mod legs;
 pub mod policy;
 pub mod rules;
 pub mod shared;
+pub mod subgroup;
 pub mod wire;

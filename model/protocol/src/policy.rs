@@ -1,12 +1,13 @@
 //! The policy: typed, embedded at build, refused when read if it can't be meant.
 
+use crate::call::digest;
 use crate::legs::Arm;
 use alloc::borrow::ToOwned;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
-use siphasher::sip::SipHasher13;
+use core::ops::RangeInclusive;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -18,13 +19,14 @@ pub const SHIPPED_FILE: &str = "model/policy.toml";
 /// Every key, in the order of the file.
 pub const KEYS: [&str; 4] = ["halo.rungs", "halo.coalesce", "halo.override_env", "call.deadline_ms"];
 
+/// Deadlines that can be meant: to a day.
+const DEADLINES_MS: RangeInclusive<u64> = 1..=86_400_000;
+
 /// What a deployment may choose.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Policy {
-    /// Halo exchange.
-    pub halo: HaloPolicy,
-    /// Agreed calls.
-    pub call: CallPolicy,
+    halo: HaloPolicy,
+    call: CallPolicy,
     digest: u64,
 }
 
@@ -179,8 +181,35 @@ impl Policy {
         let halo = read_halo(&root.child("halo")?)?;
         let call = read_call(&root.child("call")?)?;
         check_rungs(&source, &halo.rungs)?;
-        let digest = SipHasher13::new().hash(format!("{halo:?} {call:?}").as_bytes());
-        Ok(Policy { halo, call, digest })
+        Ok(Policy::of(halo, call))
+    }
+
+    fn of(halo: HaloPolicy, call: CallPolicy) -> Policy {
+        let digest = digest(format!("{halo:?} {call:?}").as_bytes());
+        Policy { halo, call, digest }
+    }
+
+    /// Halo exchange.
+    pub fn halo(&self) -> &HaloPolicy {
+        &self.halo
+    }
+
+    /// Agreed calls.
+    pub fn call(&self) -> CallPolicy {
+        self.call
+    }
+
+    /// The same policy with another deadline for calls, which changes its digest.
+    pub fn with_deadline_ms(self, deadline_ms: u64) -> Result<Policy, PolicyError> {
+        if !DEADLINES_MS.contains(&deadline_ms) {
+            return Err(PolicyError {
+                origin: "a caller's deadline".to_owned(),
+                field: "call.deadline_ms".to_owned(),
+                found: deadline_ms.to_string(),
+                expected: expected_deadline(),
+            });
+        }
+        Ok(Policy::of(self.halo, CallPolicy { deadline_ms }))
     }
 
     /// A number that two policies share only if they mean the same: what ranks compare (HAL-1).
@@ -232,12 +261,15 @@ fn read_rung(node: &Node<'_>) -> Result<Rung, PolicyError> {
 
 fn read_call(node: &Node<'_>) -> Result<CallPolicy, PolicyError> {
     node.only(&["deadline_ms"])?;
-    let day_ms = 86_400_000;
-    let deadline_ms = node.read("deadline_ms", "1 to 86400000 ms", |value| {
+    let deadline_ms = node.read("deadline_ms", &expected_deadline(), |value| {
         let number = value.as_integer()?;
-        u64::from_str_radix(number.as_str(), number.radix()).ok().filter(|ms| (1..=day_ms).contains(ms))
+        u64::from_str_radix(number.as_str(), number.radix()).ok().filter(|ms| DEADLINES_MS.contains(ms))
     })?;
     Ok(CallPolicy { deadline_ms })
+}
+
+fn expected_deadline() -> String {
+    format!("{} to {} ms", DEADLINES_MS.start(), DEADLINES_MS.end())
 }
 
 /// A rung that is never taken, or a world that takes none, is a mistake.
@@ -490,6 +522,15 @@ mod tests {
     fn policies_that_differ_in_meaning_differ_in_digest() {
         let other = with(&[("halo.coalesce", "false")]).unwrap();
         assert_ne!(other.digest(), Policy::shipped().digest());
+    }
+
+    #[test]
+    fn another_deadline_is_another_digest_and_is_refused_as_when_read() {
+        let shorter = Policy::shipped().with_deadline_ms(500).unwrap();
+        assert_eq!(shorter, with(&[("call.deadline_ms", "500")]).unwrap());
+        assert_ne!(shorter.digest(), Policy::shipped().digest());
+        let error = Policy::shipped().with_deadline_ms(0).unwrap_err().to_string();
+        assert_eq!(error, "a caller's deadline: call.deadline_ms: found 0, expected 1 to 86400000 ms");
     }
 
     #[test]

@@ -4,9 +4,12 @@
 //! method is wrong, and the property named for that mutant must refute it. Shipping code never asks whether
 //! it is a mutant.
 
-use crate::group::{Cause, Decision, Record, Tag};
-use crate::halo::Stream;
+use crate::call::Reason;
+use crate::group::{Axiom, Backend, Cause, CauseKind, Decision, Record, Tag};
+use crate::halo::{Sight, Stream};
 use crate::legs::{Edge, Leg, Side};
+use crate::shared::channel::Header;
+use alloc::vec::Vec;
 use core::fmt::Debug;
 use core::hash::Hash;
 
@@ -54,14 +57,58 @@ pub trait Rules: Copy + Default + Debug + PartialEq + Eq + Hash + Send + Sync + 
         }
     }
 
+    /// What a backend promises; proofs use no more (GRP-5).
+    fn promises(backend: Backend) -> &'static [Axiom] {
+        backend.axioms()
+    }
+
+    /// What is wrong with an entry of a list of ranks, given those before it (GRP-6).
+    fn entry_refused(entry: u32, earlier: &[u32], world: u32) -> Option<Reason> {
+        match entry {
+            _ if entry >= world => Some(Reason::NoSuchRank),
+            _ if earlier.contains(&entry) => Some(Reason::RankTwice),
+            _ => None,
+        }
+    }
+
+    /// The entries of a list of ranks in the order in which ranks compare them (GRP-6).
+    fn entries_compared(ranks: &[u32]) -> Vec<u32> {
+        ranks.to_vec()
+    }
+
     /// Whether a rank says in its record which arm its environment forces (HAL-1).
     fn override_in_record() -> bool {
+        true
+    }
+
+    /// Whether a word that is no arm, or no word, is refused as an override (HAL-1).
+    fn unknown_override_is_refused() -> bool {
+        true
+    }
+
+    /// Whether a rank says in its record which policy it goes by (HAL-1).
+    fn policy_in_record() -> bool {
+        true
+    }
+
+    /// Whether a band's buffer is compared with its shape before the call (HAL-12).
+    fn band_is_checked() -> bool {
+        true
+    }
+
+    /// Whether a rank says in its record which of its contexts it calls (HAL-11).
+    fn context_in_record() -> bool {
         true
     }
 
     /// Whether legs of one exchange go in one group (HAL-3).
     fn coalesced(policy: bool) -> bool {
         policy
+    }
+
+    /// Whether this rank of a ring sends before it receives (HAL-3).
+    fn ring_sends_first(rank: u32) -> bool {
+        rank.is_multiple_of(2)
     }
 
     /// The rank that lies on `side`, which this rank sends an edge to (HAL-2).
@@ -111,10 +158,40 @@ pub trait Rules: Copy + Default + Debug + PartialEq + Eq + Hash + Send + Sync + 
         true
     }
 
+    /// Why the legs that a rank waits for will not end, if what it sees says so (GRP-3, HAL-10). What the group
+    /// knows goes before what this rank infers, and what was read before what did not come: a peer that left
+    /// because the group had ended is not the cause of the end, and one that is gone is not just late.
+    fn lost(sight: Sight) -> Option<Cause> {
+        let cause = |kind| move |rank| Cause { kind, rank };
+        let gone = sight.gone.map(cause(CauseKind::Gone));
+        let late = sight.late.map(cause(CauseKind::Late));
+        sight.ended.or(sight.corrupt).or(gone).or(late)
+    }
+
+    /// Whether a call whose legs are lost errs (HAL-10).
+    fn lost_legs_are_an_error() -> bool {
+        true
+    }
+
+    /// Whether a rank that cannot read what a peer said ends the group (GRP-2).
+    fn unreadable_record_ends_group() -> bool {
+        true
+    }
+
     /// Whether the sender of a message looks at how far the receiver has read before it writes over the
     /// ring (CHN-2).
     fn channel_waits_for_room() -> bool {
         true
+    }
+
+    /// How far a receiver that has taken `len` of the bytes it claimed moves on (CHN-1).
+    fn consumed_after(consumed: u64, len: u64) -> u64 {
+        consumed + len
+    }
+
+    /// Whether a message that came is the one the receiver waits for (CHN-3).
+    fn header_matches(expected: Header, came: Header) -> bool {
+        expected == came
     }
 }
 

@@ -152,6 +152,11 @@ pub fn decode_call(bytes: &[u8]) -> Result<CallRecord, WireError> {
     Ok(CallRecord { status, signature })
 }
 
+/// Decodes the call records that an exchange gathered, or names the first rank whose record is none.
+pub fn decode_calls(records: &[Record]) -> Result<Vec<CallRecord>, u32> {
+    records.iter().map(|record| decode_call(&record.payload).map_err(|_| record.rank)).collect()
+}
+
 fn check(field: &'static str, found: u64, expected: u64) -> Result<(), WireError> {
     if found == expected { Ok(()) } else { Err(WireError::Invalid { field, found }) }
 }
@@ -194,6 +199,22 @@ impl SharedLayout {
     /// Offset of a rank's `posted` word.
     pub fn posted(&self, rank: u32) -> usize {
         self.decision() + LINE_BYTES * (1 + rank as usize)
+    }
+
+    /// Offset of the word that a rank's peers count up to wake it, with 32 bits. It and the next two lie in the
+    /// second half of the line of `posted`.
+    pub fn rung(&self, rank: u32) -> usize {
+        self.posted(rank) + LINE_BYTES / 2
+    }
+
+    /// Offset of the count of a rank's threads that sleep, with 32 bits.
+    pub fn asleep(&self, rank: u32) -> usize {
+        self.rung(rank) + 4
+    }
+
+    /// Offset of the word that says whether a process has become this rank, with 32 bits.
+    pub fn claimed(&self, rank: u32) -> usize {
+        self.rung(rank) + 8
     }
 
     /// Offset of a record slot.
@@ -261,6 +282,7 @@ mod tests {
     #[test]
     fn parts_of_shared_memory_do_not_overlap() {
         let layout = SharedLayout { world: 3, slots: 2, ring_bytes: 4096 };
+        assert!(layout.posted(1) + 8 <= layout.rung(1) && layout.claimed(1) + 4 <= layout.posted(2));
         assert!(layout.posted(2) + LINE_BYTES <= layout.slot(0, 0));
         assert!(layout.slot(2, 1) + RECORD_BYTES <= layout.channel(0, 0));
         assert_eq!(layout.channel(0, 1) - layout.channel(0, 0), 2 * LINE_BYTES + 4096);

@@ -45,9 +45,9 @@ impl Header {
     }
 
     /// What a receiver that waits for this header from `sender` makes of the one that came.
-    pub fn check(self, sender: u32, came: Header) -> Result<(), Cause> {
+    pub fn check<R: Rules>(self, sender: u32, came: Header) -> Result<(), Cause> {
         let corrupt = Cause { kind: CauseKind::Corrupt, rank: sender };
-        if came == self { Ok(()) } else { Err(corrupt) }
+        if R::header_matches(self, came) { Ok(()) } else { Err(corrupt) }
     }
 
     /// Reads it.
@@ -107,15 +107,14 @@ pub trait Ring {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Sender<R> {
     written: u64,
-    consumed: u64,
     rules: PhantomData<R>,
 }
 
 impl<R: Rules> Sender<R> {
     /// Room for up to `want` bytes, given that the receiver has consumed `consumed`. `None` is no room.
-    pub fn claim(&mut self, consumed: u64, capacity: usize, want: usize) -> Option<WriteSpan> {
-        self.consumed = consumed;
-        let used = if R::channel_waits_for_room() { (self.written - self.consumed) as usize } else { 0 };
+    pub fn claim(&self, consumed: u64, capacity: usize, want: usize) -> Option<WriteSpan> {
+        let used =
+            if R::channel_waits_for_room() { self.written.wrapping_sub(consumed) as usize } else { 0 };
         let len = want.min(capacity - used.min(capacity));
         let offset = (self.written % capacity as u64) as usize;
         (len > 0).then_some(WriteSpan { offset, len })
@@ -137,15 +136,15 @@ pub struct Receiver<R> {
 
 impl<R: Rules> Receiver<R> {
     /// Up to `want` bytes, given that the sender has written `written`. `None` is nothing there.
-    pub fn claim(&mut self, written: u64, capacity: usize, want: usize) -> Option<ReadSpan> {
-        let len = want.min((written - self.consumed) as usize).min(capacity);
+    pub fn claim(&self, written: u64, capacity: usize, want: usize) -> Option<ReadSpan> {
+        let len = want.min(written.wrapping_sub(self.consumed) as usize).min(capacity);
         let offset = (self.consumed % capacity as u64) as usize;
         (len > 0).then_some(ReadSpan { offset, len })
     }
 
     /// What `consumed` holds once the bytes of a span are out of the ring.
     pub fn advance(&mut self, len: usize) -> u64 {
-        self.consumed += len as u64;
+        self.consumed = R::consumed_after(self.consumed, len as u64);
         self.consumed
     }
 }
