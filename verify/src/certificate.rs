@@ -266,7 +266,7 @@ fn make(choice: &Choice, settings: &Settings, selection: &Selection) -> Result<C
 }
 
 impl Certificate {
-    /// Reads a certificate that [`write`] wrote.
+    /// Reads a certificate that [`write()`] wrote.
     pub(crate) fn read(file: &Path) -> Result<Certificate, Complaint> {
         let refused = |field: &str, found: String, expected: &str| {
             Complaint::field(file.display(), field, &found, expected)

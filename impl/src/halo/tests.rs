@@ -192,9 +192,12 @@ fn a_rank_that_panics_in_any_phase_of_an_exchange_ends_the_group() {
 
 #[test]
 fn a_handle_that_is_dropped_in_a_forked_child_takes_no_lock_of_the_parent() {
-    let groups = Group::threads(1, &Options::default()).unwrap();
-    let mut halo = Halo::with_override(&groups[0], None);
-    let pending = halo.post(&SHAPE, &band()).unwrap();
+    let groups = Group::threads(2, &Options::default()).unwrap();
+    let post = |group: &Group| Halo::with_override(group, None).post(&SHAPE, &band()).unwrap();
+    let (pending, _peers) = thread::scope(|scope| {
+        let peers = scope.spawn(|| post(&groups[1]));
+        (post(&groups[0]), peers.join().unwrap())
+    });
     let held = groups[0].inner().transport();
     // SAFETY: the child compares process ids, forgets the handle and ends; it takes no lock that another thread
     // of the parent may have held, and an alarm ends it if it does.

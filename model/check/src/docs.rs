@@ -23,8 +23,8 @@ one, each until it is complete, at worlds 1 to 8, and `halo/wait-for` to 65,536,
 nothing to receive from below, so it sends first, and the others follow in a chain of world-1 hops. What the group buys
 is one hop in place of that chain, and freedom from having to know this.
 
-The ring that rankwise first had for transports that run legs one by one let every rank send first, and the same study
-drew its deadlock at world 2. Now ranks that send first stand next to ranks that receive first.
+The same study refutes a ring in which every rank sends first (mutant `ring-sends-first`, a deadlock at world 2). Ours
+has even ranks send first and odd ranks receive first.
 ";
 
 /// What the proofs leave out.
@@ -35,6 +35,13 @@ const NOT_PROVED: &str = "\
   are what its memory must give; that the machine gives them is the machine's word.
 - Orderings of shared words under a weak memory model are loom's part (`model/check/tests`), in shapes of two
   threads. loom treats SeqCst as AcqRel and does not buffer loads; each shape says what it cannot see.
+- Halo calls are explored one at a time, and with ranks that stop at world 2. Several handles in flight, contexts used
+  in turn and calls after a failure are tested on the real driver.
+- The order of messages in a channel over several calls, a header before its bytes, and which rank is blamed among
+  several that are late, are the driver's. `rankwise replay` checks them for runs that were recorded.
+- In the models legs go on by themselves. In host memory they move while a rank is inside a call on their group; one
+  that stays away longer than its peers' deadline ends the group.
+- That ranks of another build or policy are refused when a group meets, and that a rank is claimed once, is tested.
 - Bytes: that records and messages encode and decode what the models exchange is tested (unit tests, proptest), not
   proved.
 - Time itself. A deadline is an input: it may pass when nothing moves (T1) or at any moment (T2). That the driver

@@ -4,7 +4,7 @@
 //! violation of a claim is at the smallest depth, so its path is a shortest counterexample. A transition that
 //! changes nothing is no step: a spin is a guard. A state in which only the adversary can take a step is at rest.
 //!
-//! stateright's own checker visits the same states; `tests/cross_check.rs` compares the counts. What it does not
+//! stateright's own checker visits the same states; `tests/check/cross_check.rs` compares the counts. What it does not
 //! do, and so is done here: stuck states, budgets, shortest paths kept.
 
 use crate::registry::Requirement;
@@ -299,6 +299,9 @@ impl<M: World> Run<'_, M> {
         let mut at_rest = true;
         for (action, successor) in steps(self.model, state) {
             at_rest &= self.model.is_fault(&action);
+            if !self.model.within_boundary(&successor) {
+                continue;
+            }
             self.transitions += 1;
             let reached = self.hasher.hash_one(&successor);
             if let std::collections::hash_map::Entry::Vacant(vacant) = self.from.entry(reached) {
@@ -378,7 +381,7 @@ fn steps<'a, M: World>(
     model.actions(state, &mut actions);
     actions.into_iter().filter_map(|action| {
         let successor = model.next_state(state, action.clone())?;
-        (successor != *state && model.within_boundary(&successor)).then_some((action, successor))
+        (successor != *state).then_some((action, successor))
     })
 }
 

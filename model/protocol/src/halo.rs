@@ -355,6 +355,7 @@ pub fn prepare<R: Rules>(shape: &BandShape, buffer_bytes: u64, world: u32) -> Re
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rules::Shipped;
 
     #[test]
     fn the_groups_cause_goes_before_what_was_read_and_that_before_who_is_gone_or_late() {

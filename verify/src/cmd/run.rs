@@ -39,7 +39,7 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// Exchange halo rows between the bands of frames [T,H,W,C]
+    /// Exchange halo rows between the bands of frames `[T,H,W,C]`
     Halo(HaloArgs),
 }
 
@@ -53,7 +53,7 @@ enum Backend {
 
 #[derive(Clone, Debug, clap::Args)]
 struct HaloArgs {
-    /// Frames to split, a .npy file [T,H,W,C]; a test card without it
+    /// Frames to split, a .npy file `[T,H,W,C]`; a test card without it
     #[arg(long, value_name = "FILE.npy", conflicts_with_all = ["frames", "height", "width", "channels", "dtype"])]
     input: Option<PathBuf>,
     /// Ranks; 4 unless WORLD_SIZE says otherwise

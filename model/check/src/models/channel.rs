@@ -2,7 +2,7 @@
 //!
 //! Sender and receiver move in steps of one operation on a shared counter or on the ring, in any order; a copy of
 //! bytes is two steps, so that the other side may look while it goes on. That counters are read and stored in an
-//! order that makes the bytes visible is loom's part (`tests/loom`), since here every step is visible at once.
+//! order that makes the bytes visible is loom's part (`tests/check/loom`), since here every step is visible at once.
 
 use super::mutant;
 use crate::explore::{Claim, Step, When, World, properties};

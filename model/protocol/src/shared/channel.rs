@@ -113,8 +113,7 @@ pub struct Sender<R> {
 impl<R: Rules> Sender<R> {
     /// Room for up to `want` bytes, given that the receiver has consumed `consumed`. `None` is no room.
     pub fn claim(&self, consumed: u64, capacity: usize, want: usize) -> Option<WriteSpan> {
-        let used =
-            if R::channel_waits_for_room() { self.written.wrapping_sub(consumed) as usize } else { 0 };
+        let used = if R::channel_waits_for_room() { self.written.wrapping_sub(consumed) as usize } else { 0 };
         let len = want.min(capacity - used.min(capacity));
         let offset = (self.written % capacity as u64) as usize;
         (len > 0).then_some(WriteSpan { offset, len })

@@ -70,7 +70,10 @@ impl<R: Rules> World for Calls<R> {
                     let whole = |rank: &Rank<R>| !rank.lost && rank.groups_done == rank.groups_posted;
                     state.ranks.iter().all(|rank| rank.result != Some(Ok(())) || whole(rank))
                 },
-                reached: |_, state| state.ranks.iter().any(|rank| rank.lost),
+                reached: |_, state| {
+                    let stopped = state.ranks.iter().any(|rank| rank.health != Health::Live);
+                    stopped && live(state).any(|rank| rank.groups_posted > 0 && rank.result.is_some())
+                },
             },
             Claim {
                 requirement: Requirement::new("GRP", 2),

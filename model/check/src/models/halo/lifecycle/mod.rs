@@ -234,6 +234,12 @@ impl<R: Rules> Calls<R> {
         Self::new(policy, world, attack, &[CLOSED, TOLD, IN_ORDER])
     }
 
+    /// The same ranks and faults, explored reduced or in full.
+    pub fn reduced(mut self, reduced: bool) -> Self {
+        self.attack.reduced = reduced;
+        self
+    }
+
     /// Any use of the handle, streams that run when they like, and ranks that may raise.
     pub fn used(policy: &Policy, world: u32, arm: Arm, raising: Vec<u32>) -> Self {
         let setting = match raising.as_slice() {
