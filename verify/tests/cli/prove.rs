@@ -21,6 +21,9 @@ fn the_shipped_policy_is_proved_and_the_last_line_invites_to_break_it() {
 #[test]
 fn legs_in_groups_of_their_own_are_refuted_with_ranks_legs_and_the_policy_key() {
     let folder = Folder::new();
+    // Files are kept at the top of the repository that the command is run in: here, this folder.
+    std::fs::create_dir(folder.path().join("model")).expect("a folder");
+    folder.write("model/policy.toml", include_bytes!("../../../model/policy.toml"));
     let done = run_in(folder.path(), &["prove", "--set", "halo.coalesce=false", "--only", "HAL-3"]);
     assert_eq!(done.code, Some(2), "{done:?}");
     for fragment in [
