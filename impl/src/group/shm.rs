@@ -151,7 +151,11 @@ pub(super) fn attend(
         match told(&host, deadline)? {
             Told::Go => return Ok(seat),
             Told::Missing(ranks) => return Err(missing(ranks)),
-            Told::Nothing if deadline.passed() => return Err(missing(seat.unclaimed(world))),
+            Told::Nothing if deadline.passed() => {
+                // All may have come, and rank 0 not have said so in time.
+                let ranks = seat.unclaimed(world);
+                return Err(missing(if ranks.is_empty() { vec![0] } else { ranks }));
+            }
             // Rank 0 ended before all had met; another may come.
             Told::Nothing => {}
         }

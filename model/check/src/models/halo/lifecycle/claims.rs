@@ -167,7 +167,7 @@ impl<R: Rules> World for Calls<R> {
     fn sentence(&self, claim: &Claim<Self>, state: &State<R>) -> String {
         let listed = |what: &dyn Fn(&Rank<R>) -> bool| {
             let ranks = (0..state.ranks.len()).filter(|&own| what(&state.ranks[own]));
-            ranks.map(|rank| rank.to_string()).collect::<Vec<_>>().join(", ")
+            ranks.map(|rank| rank.to_string()).collect::<Vec<_>>().join(" and ")
         };
         match claim.name {
             ONE_ARM => {
@@ -197,12 +197,21 @@ impl<R: Rules> World for Calls<R> {
                 "Rank {} is done and has left a group of legs open: every later call goes into it.",
                 listed(&|rank| rank.result.is_some() && rank.open.is_some())
             ),
-            _ => match listed(&|rank| rank.result.is_none()) {
-                ranks if ranks.contains(' ') => {
-                    format!("Ranks {} never get a result.", ranks.replace(' ', " and "))
+            RIGHT => format!(
+                "Rank {} returns well, and edges that it waited for never came.",
+                listed(&|rank| {
+                    let short = rank.lost || rank.groups_done < rank.groups_posted;
+                    rank.result == Some(Ok(())) && short
+                })
+            ),
+            UNREADABLE => "A rank errs on a record that it cannot read, and its peers go on.".to_owned(),
+            _ => {
+                let waiting = |rank: &Rank<R>| rank.result.is_none() && rank.health == Health::Live;
+                match listed(&waiting) {
+                    ranks if ranks.contains(' ') => format!("Ranks {ranks} never get a result."),
+                    rank => format!("Rank {rank} never gets a result."),
                 }
-                rank => format!("Rank {rank} never gets a result."),
-            },
+            }
         }
     }
 
