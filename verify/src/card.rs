@@ -1,6 +1,8 @@
 //! A test card: frames that a person recognises, and in which every row of every frame differs from its
 //! neighbours, so that an edge from the wrong row or frame shows.
 
+use crate::complaint::Complaint;
+use crate::rank::room;
 use crate::reference::Whole;
 use rankwise_protocol::layout::Dtype;
 
@@ -8,9 +10,9 @@ use rankwise_protocol::layout::Dtype;
 ///
 /// Colour bars, brighter towards the bottom; a white diagonal; a circle that moves with the frame; grain from the
 /// seed. Values lie between 0 and 1, spread over the range of integer types.
-pub(crate) fn draw(whole: &Whole, dtype: Dtype, seed: u64) -> Vec<u8> {
+pub(crate) fn draw(whole: &Whole, dtype: Dtype, seed: u64) -> Result<Vec<u8>, Complaint> {
     let Whole { frames, height, width, channels, element } = *whole;
-    let mut bytes = Vec::with_capacity(frames * height * width * channels * element);
+    let mut bytes = room(frames * height * width * channels * element)?;
     let mut grain = Random::new(seed);
     for frame in 0..frames {
         for row in 0..height {
@@ -26,7 +28,7 @@ pub(crate) fn draw(whole: &Whole, dtype: Dtype, seed: u64) -> Vec<u8> {
             }
         }
     }
-    bytes
+    Ok(bytes)
 }
 
 /// White, yellow, cyan, green, magenta, red, blue, black: one bit a channel.
@@ -119,7 +121,7 @@ mod tests {
     fn every_row_of_every_type_differs_from_all_others() {
         for dtype in Dtype::ALL {
             let whole = whole(dtype);
-            let card = draw(&whole, dtype, 1);
+            let card = draw(&whole, dtype, 1).unwrap();
             let mut rows: Vec<&[u8]> = card.chunks(whole.width * whole.channels * whole.element).collect();
             rows.sort();
             rows.dedup();

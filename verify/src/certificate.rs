@@ -15,7 +15,10 @@ use rankwise_check::lanes::Counterexample;
 use rankwise_check::registry::Mutant;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
-use std::path::Path;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// The form described here.
@@ -221,7 +224,8 @@ fn put_on_trial(accused: &[(Option<&str>, Mutant)], settings: &Settings) -> Resu
     Ok(tried)
 }
 
-/// Proves everything in `selection`, puts every mutant and seed on trial, and writes what came of it.
+/// Proves everything in `selection`, puts every mutant and seed on trial, and writes what came of it. Nothing is
+/// written when interrupted.
 pub(crate) fn write(
     file: &Path,
     choice: &Choice,
@@ -229,18 +233,67 @@ pub(crate) fn write(
     selection: &Selection,
     as_json: bool,
 ) -> Result<Exit, Complaint> {
-    let made = make(choice, settings, selection)?;
-    let text = serde_json::to_string_pretty(&made).expect("a certificate is plain data");
-    std::fs::write(file, text + "\n").map_err(|error| {
+    let refused = |error: io::Error| {
         let path = file.display().to_string();
         Complaint::field("--certificate", &path, &error.to_string(), "a file that can be written")
-    })?;
+    };
+    let target = Target::of(file).map_err(refused)?;
+    let made = make(choice, settings, selection)?;
+    if settings.interrupted.load(Ordering::Relaxed) {
+        if as_json {
+            say_json(&serde_json::json!({ "interrupted": true, "written": false }))?;
+        } else {
+            let kept = if file.exists() { "stays as it was" } else { "is not there" };
+            say(&format!("interrupted: no certificate written, {} {kept}\n", file.display()))?;
+        }
+        return Ok(Exit::Inconclusive);
+    }
+    let text = serde_json::to_string_pretty(&made).expect("a certificate is plain data");
+    target.replace(&(text + "\n")).map_err(refused)?;
     if as_json {
         say_json(&made)?;
     } else {
         say(&made.summary(file))?;
     }
     Ok(made.exit())
+}
+
+/// A file to be replaced as a whole, or left as it is.
+struct Target {
+    file: PathBuf,
+    /// In the same folder.
+    temporary: PathBuf,
+}
+
+impl Target {
+    /// Refuses what could not be replaced, before there is anything to write.
+    fn of(file: &Path) -> io::Result<Target> {
+        let file = match std::fs::metadata(file) {
+            Ok(old) if old.is_dir() => return Err(io::Error::other("a folder")),
+            Ok(old) if !old.is_file() => return Err(io::Error::other("no regular file")),
+            Ok(old) if old.permissions().readonly() => return Err(io::Error::other("a read-only file")),
+            // Of a symbolic link, the file that it leads to is replaced.
+            Ok(_) => file.canonicalize()?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => file.to_owned(),
+            Err(error) => return Err(error),
+        };
+        let name = file.file_name().ok_or_else(|| io::Error::other("no file name"))?;
+        let temporary =
+            file.with_file_name(format!(".{}.{}.tmp", name.to_string_lossy(), std::process::id()));
+        File::create_new(&temporary)?;
+        std::fs::remove_file(&temporary)?;
+        Ok(Target { file, temporary })
+    }
+
+    fn replace(&self, text: &str) -> io::Result<()> {
+        let write = || {
+            let mut temporary = File::create_new(&self.temporary)?;
+            io::Write::write_all(&mut temporary, text.as_bytes())?;
+            temporary.sync_all()?;
+            std::fs::rename(&self.temporary, &self.file)
+        };
+        write().inspect_err(|_| drop(std::fs::remove_file(&self.temporary)))
+    }
 }
 
 fn make(choice: &Choice, settings: &Settings, selection: &Selection) -> Result<Certificate, Complaint> {

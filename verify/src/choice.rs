@@ -1,6 +1,6 @@
 //! The policy that a command works with: the shipped one or a file, with what `--set` puts over it.
 
-use crate::complaint::Complaint;
+use crate::complaint::{Complaint, regular};
 use crate::keys::{self, Key};
 use rankwise_check::lanes::PolicyLine;
 use rankwise_protocol::policy::{KEYS, Policy, PolicyError, SHIPPED, SHIPPED_FILE};
@@ -119,9 +119,8 @@ pub(crate) fn value(policy: &Policy, key: &str) -> String {
 }
 
 fn read_file(path: &Path) -> Result<String, Complaint> {
-    std::fs::read_to_string(path).map_err(|error| {
-        Complaint::field("--policy", &path.display().to_string(), &error.to_string(), "a file")
-    })
+    let text = regular(path).and_then(|()| std::fs::read_to_string(path).map_err(|error| error.to_string()));
+    text.map_err(|found| Complaint::field("--policy", &path.display().to_string(), &found, "a file"))
 }
 
 fn pair(set: &str) -> Result<(String, String), Complaint> {

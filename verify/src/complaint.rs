@@ -1,6 +1,10 @@
 //! What a user did wrong, or what could not be done: one line on stderr, exit 1.
 
 use std::fmt::Display;
+use std::path::Path;
+
+/// Characters of a text from a file or a parser that are shown.
+const SHOWN_MAX: usize = 200;
 
 /// One line that names the field, its value and what was expected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -10,6 +14,7 @@ pub(crate) struct Complaint(pub(crate) String);
 impl Complaint {
     /// `origin: field: found ..., expected ...`
     pub(crate) fn field(origin: impl Display, field: &str, found: &str, expected: &str) -> Self {
+        let (origin, found) = (escaped(&origin.to_string()), excerpt(found));
         Complaint(format!("{origin}: {field}: found {found}, expected {expected}"))
     }
 
@@ -24,7 +29,39 @@ impl Complaint {
 
 impl From<rankwise_protocol::policy::PolicyError> for Complaint {
     fn from(error: rankwise_protocol::policy::PolicyError) -> Self {
-        Complaint(error.to_string())
+        let (origin, field) = (escaped(&error.origin), escaped(&error.field));
+        Complaint::field(origin, &field, &error.found, &error.expected)
+    }
+}
+
+/// `text` with every character that a terminal would act on, or that ends a line, escaped.
+pub(crate) fn escaped(text: &str) -> String {
+    let mut out = String::new();
+    for letter in text.chars() {
+        match letter {
+            '\\' | '"' | '\'' => out.push(letter),
+            _ => out.extend(letter.escape_debug()),
+        }
+    }
+    out
+}
+
+/// What is shown of a text from a file or a parser: escaped, and at most [`SHOWN_MAX`] characters.
+pub(crate) fn excerpt(text: &str) -> String {
+    let start: String = text.chars().take(SHOWN_MAX + 1).collect();
+    let shown = escaped(&start);
+    if shown.chars().count() <= SHOWN_MAX {
+        return shown;
+    }
+    shown.chars().take(SHOWN_MAX - 3).chain("...".chars()).collect()
+}
+
+/// Refuses what is no regular file before it is opened: opening a pipe waits for its other end.
+pub(crate) fn regular(path: &Path) -> Result<(), String> {
+    match std::fs::metadata(path) {
+        Ok(metadata) if metadata.is_file() => Ok(()),
+        Ok(_) => Err("no regular file".to_owned()),
+        Err(error) => Err(error.to_string()),
     }
 }
 
@@ -54,6 +91,13 @@ mod tests {
         assert_eq!(distance("kitten", "sitting"), 3);
         assert_eq!(distance("hal-3", "HAL-3"), 0);
         assert_eq!(distance("", "ab"), 2);
+    }
+
+    #[test]
+    fn text_from_a_file_is_one_short_line_that_no_terminal_acts_on() {
+        assert_eq!(excerpt("a\x1b[2J\n\u{2028}'\"\\é"), "a\\u{1b}[2J\\n\\u{2028}'\"\\é");
+        assert_eq!(excerpt(&"a".repeat(200)).len(), 200);
+        assert!(excerpt(&"\x1b".repeat(200)).len() == 200 && excerpt(&"a".repeat(201)).ends_with("a..."));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Counterexamples: which to show, where they are kept.
 
 use crate::complaint::Complaint;
-use crate::report::{color, say, width};
+use crate::report::{color, say, warn, width};
 use crate::verdicts::Obligation;
 use rankwise_check::lanes::{Counterexample, render};
 use std::path::PathBuf;
@@ -36,7 +36,7 @@ pub(crate) fn keep(found: &Counterexample, name: &str) -> Option<PathBuf> {
     match std::fs::create_dir_all(&folder).and_then(|()| std::fs::write(&path, text + "\n")) {
         Ok(()) => Some(path),
         Err(error) => {
-            eprintln!("rankwise: {}: {error}", path.display());
+            warn(&format!("{}: {error}", path.display()));
             None
         }
     }

@@ -51,7 +51,7 @@ fn usage(error: &clap::Error) -> ExitCode {
 }
 
 fn complain(line: &str) -> ExitCode {
-    eprintln!("rankwise: {line}");
+    report::warn(line);
     ExitCode::FAILURE
 }
 

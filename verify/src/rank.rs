@@ -75,12 +75,39 @@ impl Job {
     /// Reads or draws the frames.
     pub(crate) fn array(&self) -> Result<Array, Complaint> {
         let Some(path) = &self.input else {
-            let bytes = card::draw(&self.card, self.dtype, self.seed);
+            let bytes = card::draw(&self.card, self.dtype, self.seed)?;
             return Ok(Array { whole: self.card, dtype: self.dtype, bytes });
         };
         let frames = Frames::open(path)?;
         Ok(Array { whole: frames.whole, dtype: frames.dtype, bytes: frames.read(path)? })
     }
+}
+
+/// An empty array with room for `bytes`.
+pub(crate) fn room(bytes: usize) -> Result<Vec<u8>, Complaint> {
+    check_room(bytes as u64)?;
+    let mut array = Vec::new();
+    array.try_reserve_exact(bytes).map_err(|_| too_large(bytes as u64))?;
+    Ok(array)
+}
+
+/// Refuses more bytes than the system says it has: it may promise them and kill a rank that uses them.
+pub(crate) fn check_room(bytes: u64) -> Result<(), Complaint> {
+    let told = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| available(&text));
+    if told.is_some_and(|left| bytes > left) { Err(too_large(bytes)) } else { Ok(()) }
+}
+
+fn too_large(bytes: u64) -> Complaint {
+    Complaint(format!("memory: found {bytes} bytes, expected what this machine can give"))
+}
+
+/// Bytes of memory and swap that are left, as `/proc/meminfo` tells.
+fn available(text: &str) -> Option<u64> {
+    let of = |name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+        line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()
+    };
+    Some((of("MemAvailable:")? + of("SwapFree:").unwrap_or(0)).saturating_mul(1024))
 }
 
 /// What a rank tells of its run.
@@ -193,7 +220,8 @@ fn exchanges(
         Forced::Environment => Halo::new(group),
         Forced::Given(value) => Halo::with_override(group, value.as_deref()),
     };
-    let mut band = vec![0; shape.padded_bytes() as usize];
+    let mut band = room(shape.padded_bytes() as usize)?;
+    band.resize(shape.padded_bytes() as usize, 0);
     let mut times = Times::default();
     for repetition in 0..job.repeat {
         if repetition > 0 {
@@ -268,6 +296,15 @@ mod tests {
         let mut band = [0; 12];
         fill(&shape, 3, 1, &array, &mut band);
         assert_eq!(band, [POISON, POISON, 3, 4, POISON, POISON, POISON, POISON, 9, 10, POISON, POISON]);
+    }
+
+    #[test]
+    fn memory_that_is_left_is_read_with_swap() {
+        assert_eq!(available("MemTotal: 9 kB\nMemAvailable:  5 kB\nSwapFree:  2 kB\n"), Some(7 * 1024));
+        assert_eq!(
+            (available("MemAvailable: 5 kB\n"), available("SwapFree: 2 kB\n")),
+            (Some(5 * 1024), None)
+        );
     }
 
     #[test]

@@ -1,8 +1,8 @@
-//! What goes to stdout: text, tables, one JSON object.
+//! What goes to stdout: text, tables, one JSON object. And the lines that go to stderr.
 
-use crate::complaint::Complaint;
+use crate::complaint::{Complaint, escaped};
 use serde::Serialize;
-use std::io::{ErrorKind, IsTerminal, Write, stdout};
+use std::io::{ErrorKind, IsTerminal, Write, stderr, stdout};
 
 /// Columns that are assumed where stdout is no terminal.
 const WIDTH: usize = 110;
@@ -33,6 +33,12 @@ pub(crate) fn say(text: &str) -> Result<(), Complaint> {
 pub(crate) fn say_json(object: &impl Serialize) -> Result<(), Complaint> {
     let text = serde_json::to_string(object).map_err(|error| Complaint(format!("JSON: {error}")))?;
     say(&format!("{text}\n"))
+}
+
+/// Writes one line to stderr, in one piece, so that lines of several ranks do not mix. Where stderr cannot be
+/// written, the exit code tells alone.
+pub(crate) fn warn(line: &str) {
+    let _ = stderr().lock().write_all(format!("rankwise: {}\n", escaped(line)).as_bytes());
 }
 
 /// Whether stdout shows colors.

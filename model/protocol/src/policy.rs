@@ -19,6 +19,9 @@ pub const SHIPPED_FILE: &str = "model/policy.toml";
 /// Every key, in the order of the file.
 pub const KEYS: [&str; 4] = ["halo.rungs", "halo.coalesce", "halo.override_env", "call.deadline_ms"];
 
+/// Variables that tell a process which rank of which job it is: none of them can name an arm too.
+const RANK_VARIABLES: [&str; 3] = ["RANK", "WORLD_SIZE", "RANKWISE_JOB"];
+
 /// Deadlines that can be meant: to a day.
 const DEADLINES_MS: RangeInclusive<u64> = 1..=86_400_000;
 
@@ -238,9 +241,12 @@ fn read_halo(node: &Node<'_>) -> Result<HaloPolicy, PolicyError> {
         read_rung(&Node { source: node.source, path: node.field(&name), table })
     });
     let rungs = rungs.collect::<Result<_, _>>()?;
-    let expected = "the name of an environment variable";
+    let expected = "the name of an environment variable that is not RANK, WORLD_SIZE or RANKWISE_JOB";
     let override_env = node.read("override_env", expected, |value| {
-        value.as_str().filter(|name| is_variable(name)).map(ToOwned::to_owned)
+        value
+            .as_str()
+            .filter(|name| is_variable(name) && !RANK_VARIABLES.contains(name))
+            .map(ToOwned::to_owned)
     })?;
     Ok(HaloPolicy { rungs, coalesce: node.read("coalesce", "true or false", |v| v.as_bool())?, override_env })
 }
@@ -500,6 +506,15 @@ mod tests {
         );
         assert!(with(&[("halo.colour", "1")]).unwrap_err().contains("expected one of halo.rungs"));
         assert!(with(&[("call.deadline_ms", "0")]).unwrap_err().contains("1 to 86400000"));
+    }
+
+    #[test]
+    fn an_override_is_no_variable_that_names_a_rank() {
+        for name in RANK_VARIABLES {
+            let error = with(&[("halo.override_env", name)]).unwrap_err();
+            let expected = "that is not RANK, WORLD_SIZE or RANKWISE_JOB";
+            assert!(error.contains(&format!("found \"{name}\"")) && error.ends_with(expected), "{error}");
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! `rankwise explain`: a requirement in words, or a counterexample from a file as lanes, a page or a test.
 
-use crate::complaint::Complaint;
+use crate::complaint::{Complaint, regular};
 use crate::report::{Exit, color, say, say_json, width};
 use crate::{html, regression};
 use rankwise_check::lanes::{Counterexample, render};
@@ -79,6 +79,7 @@ fn read(path: &Path) -> Result<Counterexample, Complaint> {
     let refused = |field: &str, found: String| {
         Complaint::field(path.display(), field, &found, "a counterexample that prove wrote")
     };
+    regular(path).map_err(|found| refused("file", found))?;
     let text = std::fs::read_to_string(path).map_err(|error| refused("file", error.to_string()))?;
     let found: Counterexample =
         serde_json::from_str(&text).map_err(|error| refused("counterexample", error.to_string()))?;

@@ -25,6 +25,10 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Complaint> {
     let choice = Choice::read(&args.policy)?;
     let texts = read(&args.folder)?;
     let logs: Result<Vec<Log>, _> = texts.iter().map(|(rank, text)| Log::parse(*rank, text)).collect();
+    // Without its header a file is no log, and says nothing of a run.
+    if let Err(Nonconformance { rank, line: Some(1), why }) = &logs {
+        return Err(Complaint(format!("replay: rank-{rank}.log, line 1: {why}")));
+    }
     let (exit, found) = match logs.and_then(|logs| replay(&choice.policy, &logs)) {
         Ok(conforms) => (Exit::Good, Ok(conforms)),
         Err(wrong) => (Exit::Refuted, Err(wrong)),
@@ -81,7 +85,12 @@ fn read(folder: &Path) -> Result<Vec<(u32, String)>, Complaint> {
     if files.is_empty() {
         return Err(Complaint(format!("replay: {}: found no rank-R.log in it", folder.display())));
     }
-    let text = |(rank, path): (u32, PathBuf)| match std::fs::read_to_string(&path) {
+    // A pipe would be waited for.
+    let regular = |path: &Path| match std::fs::metadata(path)?.is_file() {
+        true => std::fs::read_to_string(path),
+        false => Err(std::io::Error::other("no regular file")),
+    };
+    let text = |(rank, path): (u32, PathBuf)| match regular(&path) {
         Ok(text) => Ok((rank, text)),
         Err(error) => {
             let path = path.display().to_string();

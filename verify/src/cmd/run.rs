@@ -6,7 +6,7 @@ use crate::complaint::Complaint;
 use crate::launch;
 use crate::rank::{self, Forced, Job, RankReport};
 use crate::reference::Whole;
-use crate::report::{Exit, Lean, Table, count, grouped, say, say_json};
+use crate::report::{Exit, Lean, Table, count, grouped, say, say_json, warn};
 use clap::{Subcommand, ValueEnum};
 use rankwise::{Address, Group, Options};
 use rankwise_protocol::group::WORLD_MAX;
@@ -56,7 +56,7 @@ struct HaloArgs {
     /// Frames to split, a .npy file `[T,H,W,C]`; a test card without it
     #[arg(long, value_name = "FILE.npy", conflicts_with_all = ["frames", "height", "width", "channels", "dtype"])]
     input: Option<PathBuf>,
-    /// Ranks; 4 unless WORLD_SIZE says otherwise
+    /// Ranks, 4 by default; WORLD_SIZE counts only where RANK is set
     #[arg(long, value_name = "N")]
     world: Option<u32>,
     /// What the ranks are
@@ -184,6 +184,10 @@ fn all_ranks(args: &HaloArgs, choice: &Choice) -> Result<Exit, Complaint> {
     }
     let job = args.job();
     let (whole, dtype) = job.check(world)?;
+    // Every rank holds the whole array.
+    let Whole { frames, height, width, channels, element } = whole;
+    let bytes = frames * height * width * channels * element;
+    rank::check_room((bytes as u64).saturating_mul(u64::from(world)))?;
     if let Some(folder) = &args.trace {
         prepare_trace(folder)?;
     }
@@ -287,7 +291,7 @@ fn tell(
     let errors = errors(reports);
     let wrong: u64 = reports.iter().map(|report| report.wrong_bytes).sum();
     let (exit, verdict) = verdict(wrong, &errors);
-    errors.iter().for_each(|error| eprintln!("rankwise: {error}"));
+    errors.iter().for_each(|error| warn(error));
     let shape = [whole.frames, whole.height, whole.width, whole.channels];
     let group = if args.group == Backend::Shm { "shm" } else { "threads" };
     if args.json {
@@ -405,6 +409,10 @@ fn one_rank(args: &HaloArgs, choice: &Choice, rank: &str) -> Result<Exit, Compla
     if let Some(parent) = args.parent {
         die_with(parent)?;
     }
+    if args.group == Backend::Threads {
+        let expected = format!("shm, since {RANK} is set: unset {RANK} to start all ranks");
+        return Err(Complaint(format!("--group: found threads, expected {expected}")));
+    }
     let number = |name: &str, text: &str| {
         let number = text.parse::<u32>();
         number.map_err(|_| Complaint(format!("{name}: found {text:?}, expected a whole number")))
@@ -431,7 +439,7 @@ fn one_rank(args: &HaloArgs, choice: &Choice, rank: &str) -> Result<Exit, Compla
     let report = joined(args, choice, rank, world, &variable(JOB)?);
     let report = report.unwrap_or_else(|complaint| RankReport::failed(rank, complaint));
     if let (Some(error), None) = (&report.error, args.parent) {
-        eprintln!("rankwise: rank {rank}: {error}");
+        warn(&format!("rank {rank}: {error}"));
     }
     say_json(&report)?;
     Ok(match (report.wrong_bytes, &report.error) {

@@ -6,7 +6,7 @@ use crate::certificate::{Judged, OnTrial, accused, judge, listed};
 use crate::complaint::Complaint;
 use crate::keys;
 use crate::proof::{Selection, Task};
-use crate::verdicts::{REFUTED, worlds_text};
+use crate::verdicts::{INCONCLUSIVE, PROVED, REFUTED, worlds_text};
 use rankwise_check::lanes::{Counterexample, PolicyLine};
 use rankwise_protocol::policy::SHIPPED;
 use serde::Serialize;
@@ -21,6 +21,8 @@ pub(super) struct Obligations {
     pub(super) run: usize,
     /// Where the head proves less.
     pub(super) weaker: Vec<String>,
+    /// Proved in the head's certificate; inconclusive or refuted in the base's.
+    pub(super) proved_now: usize,
     /// What else differs in what is proved.
     pub(super) notes: Vec<String>,
 }
@@ -71,6 +73,10 @@ pub(super) fn compare(
     let mut found = Obligations { run: run.len(), ..Obligations::default() };
     found.judge(&base_judged, &head_judged, limits);
     found.try_mutants(&tried(base), &tried(head));
+    if let (Some(before), Some(after)) = (&base.certificate, &head.certificate) {
+        found.verdicts(&before.obligations, &after.obligations);
+        found.trials(&tried(base), &tried(head));
+    }
     Ok(Obligations { base: base_judged, head: head_judged, ..found })
 }
 
@@ -212,17 +218,57 @@ impl Obligations {
         }
     }
 
+    /// Verdicts of two certificates that differ, where no other line says so.
+    fn verdicts(&mut self, base: &[Judged], head: &[Judged]) {
+        for after in head {
+            let Some(before) = base.iter().find(|before| before.identity() == after.identity()) else {
+                continue;
+            };
+            let (told, was) = (after.told(), before.verdict.as_deref().unwrap_or("not run"));
+            if after.is(PROVED) && (before.is(INCONCLUSIVE) || before.is(REFUTED)) {
+                self.proved_now += 1;
+            }
+            match after.verdict.as_deref() {
+                None if before.is(PROVED) => self.weaker.push(format!("no longer run: {told}")),
+                None if before.verdict.is_some() => {
+                    self.notes.push(format!("no longer run, was {was}: {told}"))
+                }
+                Some(is) if was != is && !before.is(REFUTED) => {
+                    self.notes.push(format!("{was} in the base, {is} now: {told}"));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Trials of two certificates that ended otherwise, where no other line says so.
+    fn trials(&mut self, base: &[OnTrial], head: &[OnTrial]) {
+        for after in head {
+            let Some(before) = base.iter().find(|before| before.name == after.name) else { continue };
+            let told = |one: &OnTrial| one.verdict.clone().unwrap_or("not tried".to_owned());
+            let noun = if after.hole.is_some() { "seed rule" } else { "mutant" };
+            if before.is(REFUTED) && after.verdict.is_none() {
+                self.weaker.push(format!("{noun} {} no longer tried", after.name));
+            } else if before.verdict != after.verdict && !before.is(REFUTED) {
+                let (was, is) = (told(before), told(after));
+                self.notes.push(format!("{noun} {}: {was} in the base, {is} now", after.name));
+            }
+        }
+    }
+
     /// Obligations of the head with that verdict.
     pub(super) fn with(&self, verdict: &str) -> Vec<&Judged> {
         self.head.iter().filter(|one| one.is(verdict)).collect()
     }
 
-    /// For each refuted requirement, in order, the counterexample to show: the first with lanes, or else the first.
+    /// For each refuted requirement, in order, the counterexample to show: one with lanes, at the smallest
+    /// world, the shortest.
     pub(super) fn counterexamples(&self) -> Vec<Counterexample> {
+        let size = |found: &Counterexample| (found.lanes.is_empty(), found.world, found.steps.len());
         let mut shown: Vec<Counterexample> = Vec::new();
         for found in self.with(REFUTED).into_iter().filter_map(|one| one.counterexample.as_ref()) {
             match shown.iter_mut().find(|kept| kept.requirement == found.requirement) {
-                Some(kept) if kept.lanes.is_empty() && !found.lanes.is_empty() => *kept = found.clone(),
+                Some(kept) if size(found) < size(kept) => *kept = found.clone(),
                 Some(_) => {}
                 None => shown.push(found.clone()),
             }

@@ -97,7 +97,7 @@ fn is_same(findings: &Findings, base: &Side, head: &Side) -> bool {
     findings.keys.is_empty() && findings.obligations.notes.is_empty() && base.sources() == head.sources()
 }
 
-/// "REFUTED: HAL-3 on world 3 under halo.coalesce = false (...): deadlock: ranks 0 and 1 ...".
+/// "REFUTED: HAL-3 on world 2 under halo.coalesce = false (...): deadlock: ranks 0 and 1 ...".
 fn refutation(findings: &Findings, refuted: &[&Judged]) -> String {
     let before = |one: &&Judged| findings.obligations.before(one).is_some_and(|before| before.is(REFUTED));
     let word = if refuted.iter().all(before) { "REFUTED, as in the base" } else { "REFUTED" };
@@ -128,6 +128,12 @@ fn clause(sentence: &str) -> String {
 /// What changes, what is proved of it, and what speaks against it.
 fn holds(findings: &Findings, base: &Side, head: &Side) -> String {
     let mut parts = Vec::new();
+    let verbs = |number: usize| if number == 1 { ("was", "is") } else { ("were", "are") };
+    if let number @ 1.. = findings.obligations.proved_now {
+        let (was, is) = verbs(number);
+        let told = count(number as u64, "obligation");
+        parts.push(format!("{told} that {was} inconclusive or refuted {is} proved now"));
+    }
     if let Some(unread) = &findings.unread {
         parts.push(format!("keys and obligations are compared, arms are not: a policy is {unread}"));
     } else {

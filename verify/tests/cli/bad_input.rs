@@ -114,3 +114,32 @@ fn an_override_of_one_rank_is_refused_on_all_before_a_leg_is_posted() {
         }
     }
 }
+
+#[test]
+fn threads_are_refused_where_the_process_is_one_rank() {
+    let output = rankwise().args(["run", "halo", "--group", "threads"]).env("RANK", "0").output();
+    let done = super::common::Done::from(output.expect("the command starts"));
+    assert_eq!((done.code, done.stderr.lines().count()), (Some(1), 1), "{done:?}");
+    assert!(done.stderr.contains("--group: found threads, expected shm, since RANK is set"), "{done:?}");
+}
+
+#[test]
+fn a_stderr_that_cannot_be_written_changes_no_exit_code() {
+    let full = std::fs::File::options().write(true).open("/dev/full").expect("/dev/full");
+    let status = rankwise().args(["prove", "--only", "nope"]).stderr(full).status();
+    assert_eq!(status.expect("the command starts").code(), Some(1));
+}
+
+#[test]
+fn a_pipe_in_place_of_a_file_is_refused_before_it_is_opened() {
+    let folder = Folder::new();
+    let path = folder.path().join("pipe.json");
+    let made = std::process::Command::new("mkfifo").arg(&path).status().expect("mkfifo starts");
+    assert!(made.success());
+    let path = path.to_str().expect("UTF-8");
+    for words in [&["run", "halo", "--input", path][..], &["prove", "--policy", path], &["explain", path]] {
+        let done = run(words);
+        assert_eq!((done.code, done.stderr.lines().count()), (Some(1), 1), "{words:?}: {done:?}");
+        assert!(done.stderr.contains("pipe.json: ") && done.stderr.contains("no regular file"), "{done:?}");
+    }
+}

@@ -1,8 +1,11 @@
 //! `prove --certificate` and `prove --check`.
 
-use super::common::{Done, Folder, run};
+use super::common::{Done, Folder, rankwise, run};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
 
 /// Writes a certificate of the small worlds, which is made at once, and reads it.
 fn small(folder: &Folder, name: &str) -> Value {
@@ -190,6 +193,34 @@ fn a_policy_that_is_refuted_is_certified_as_such() {
     let certificate = read(&path);
     assert_eq!(certificate["obligations"][0]["verdict"], "refuted");
     assert_eq!(certificate["obligations"][0]["counterexample"]["world"], 3);
+}
+
+#[test]
+fn a_target_that_cannot_be_written_is_refused_before_anything_is_proved() {
+    let folder = Folder::new();
+    let there = folder.path().to_str().expect("UTF-8");
+    for target in [there.to_owned(), format!("{there}/missing/c.json"), "/dev/null".to_owned()] {
+        let done = run(&["prove", "--certificate", &target]);
+        assert_eq!((done.code, done.stdout.as_str()), (Some(1), ""), "{target}: {done:?}");
+        assert!(done.stderr.contains(&format!("--certificate: {target}: found ")), "{done:?}");
+        assert_eq!(done.stderr.lines().count(), 1, "{done:?}");
+    }
+}
+
+#[test]
+fn an_interrupted_proof_keeps_the_old_certificate() {
+    let folder = Folder::new();
+    let path = folder.write("c.json", b"old");
+    let mut command = rankwise();
+    command.args(["prove", "--certificate", &path]).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().expect("the command starts");
+    std::thread::sleep(Duration::from_secs(1));
+    kill_process(Pid::from_raw(child.id() as i32).expect("an id"), Signal::INT).expect("a signal");
+    let done: Done = child.wait_with_output().expect("it ends").into();
+    let due = format!("interrupted: no certificate written, {path} stays as it was\n");
+    assert_eq!((done.code, done.stdout.as_str()), (Some(3), due.as_str()), "{done:?}");
+    assert_eq!(std::fs::read(&path).expect("a file"), b"old");
+    assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 1);
 }
 
 #[test]

@@ -134,7 +134,7 @@ fn legs_in_groups_of_their_own_are_refuted_with_world_ranks_and_key() {
     let done = edit_in_a_tree(&text, &["--budget", "states=20000"]);
     let first = first_line(&done);
     let due = format!(
-        "REFUTED: HAL-3 on world 3 under halo.coalesce = false (model/policy.toml:{line}, true in the base): deadlock: \
+        "REFUTED: HAL-3 on world 2 under halo.coalesce = false (model/policy.toml:{line}, true in the base): deadlock: \
          ranks 0 and 1 wait for each other in a circle, each for a leg that its peer posts only after the one it waits \
          in"
     );
@@ -214,7 +214,7 @@ fn markdown_keeps_the_first_line_and_folds_the_lanes() {
     let plain = diff(&text, &words[..2]);
     let without_path = |done: &Done| first_line(done).split('(').next().map(str::to_owned);
     assert_eq!(without_path(&done), without_path(&plain));
-    let lanes = "<details><summary>HAL-3 on world 3, rank by rank</summary>\n\n```text\nHAL-3 does not hold";
+    let lanes = "<details><summary>HAL-3 on world 2, rank by rank</summary>\n\n```text\nHAL-3 does not hold";
     assert!(done.stdout.contains(lanes), "{}", done.stdout);
     assert_eq!(done.stdout.matches("<details>").count(), done.stdout.matches("\n```\n\n</details>").count());
     assert!(done.stdout.contains("\n| ---: | --- |"), "tables: {}", done.stdout);
@@ -369,6 +369,32 @@ fn two_certificates_of_one_tree_say_the_same() {
     let (line, code) = after(|_| {});
     assert!(line.starts_with("no change in meaning: "), "{line}");
     assert_eq!(code, Some(0));
+}
+
+/// The first line and the exit code of comparing a certificate, edited, with itself.
+fn before(edit: impl Fn(&mut Value)) -> (String, Option<i32>) {
+    let folder = Folder::new();
+    let (head, mut value) = certificate(&folder, "head.json");
+    edit(&mut value);
+    let base = folder.write("base.json", value.to_string().as_bytes());
+    let done = run(&["diff", &base, &head]);
+    (first_line(&done).to_owned(), done.code)
+}
+
+#[test]
+fn a_certificate_that_proves_more_says_so() {
+    for verdict in ["inconclusive", "refuted"] {
+        let (line, code) = before(|base| obligation(base, "HAL-9")["verdict"] = verdict.into());
+        let due = "holds: 1 obligation that was inconclusive or refuted is proved now; all ";
+        assert!(line.starts_with(due), "{line}");
+        assert_eq!(code, Some(0));
+    }
+    let (line, code) = before(|base| base["mutants"][0]["verdict"] = "survived".into());
+    assert!(line.starts_with("holds: "), "{line}");
+    assert_eq!(code, Some(0));
+    let (line, code) = after(|head| obligation(head, "HAL-9")["verdict"] = Value::Null);
+    assert!(line.starts_with("weaker: no longer run: HAL-9 "), "{line}");
+    assert_eq!(code, Some(2));
 }
 
 #[test]

@@ -17,6 +17,11 @@ fn file(descr: &str, fortran: bool, shape: &str, data: &[u8]) -> Vec<u8> {
     bytes
 }
 
+/// A `.npy` file of version 2 that says how long its header is.
+fn version_2(length: u32, header: &[u8]) -> Vec<u8> {
+    [&b"\x93NUMPY\x02\x00"[..], &length.to_le_bytes(), header].concat()
+}
+
 /// Bytes that repeat late.
 fn data(bytes: usize) -> Vec<u8> {
     (0..bytes).map(|at| (at * 167 + at / 251) as u8).collect()
@@ -71,6 +76,11 @@ fn a_wrong_file_is_refused_in_one_line_that_names_the_field() {
         ("header cut", good[..40].to_vec(), "header: found"),
         ("no magic", vec![0; 300], "header: found magic not found"),
         ("empty", Vec::new(), "header: found"),
+        ("huge header", version_2(64 << 20, b"{"), "header: found 67108864 bytes (at most 65536 are read)"),
+        ("nested header", version_2(60_000, &[b'('; 60_000]), "header: found 60000 brackets"),
+        ("long header", version_2(60_000, &[b'x'; 60_000]), "header: found"),
+        ("escape", version_2(6, b"{'\x1b[2J"), "header: found"),
+        ("escape in descr", file("\x1b[2J", false, "(2, 6, 5, 4)", &[]), "invalid type string"),
         ("big endian", file(">f4", false, "(2, 6, 5, 1)", &data(240)), "descr: found '>f4', expected u1"),
         ("double", file("<f8", false, "(1, 6, 5, 1)", &data(240)), "descr: found '<f8', expected u1"),
         ("bool", file("|b1", false, "(2, 6, 5, 4)", &data(240)), "descr: found '|b1', expected u1"),
@@ -90,9 +100,26 @@ fn a_wrong_file_is_refused_in_one_line_that_names_the_field() {
         let done = run(&["run", "halo", "--input", &path]);
         assert_eq!((done.code, done.stdout.as_str()), (Some(1), ""), "{name}: {done:?}");
         assert_eq!(done.stderr.lines().count(), 1, "{name}: {done:?}");
+        let plain = done.stderr.trim_end().chars().all(|letter| !letter.is_control());
+        assert!(plain && done.stderr.len() < 500, "{name}: {done:?}");
         assert!(done.stderr.contains(expected), "{name}: {expected}: {}", done.stderr);
     }
     let folder_itself = folder.path().to_str().expect("UTF-8");
     let done = run(&["run", "halo", "--input", folder_itself]);
     assert!(done.code == Some(1) && done.stderr.contains("no regular file"), "{done:?}");
+}
+
+#[test]
+fn frames_that_no_machine_holds_are_refused_in_one_line() {
+    let folder = Folder::new();
+    let start = file("|u1", false, "(1048576, 1048576, 1, 1)", &[]);
+    let path = folder.write("f.npy", &start);
+    let sparse = std::fs::File::options().write(true).open(&path).expect("the file");
+    sparse.set_len(start.len() as u64 + (1 << 40)).expect("a sparse file");
+    for group in ["shm", "threads"] {
+        let done = run(&["run", "halo", "--input", &path, "--group", group]);
+        assert_eq!((done.code, done.stderr.lines().count()), (Some(1), 1), "{group}: {done:?}");
+        let expected = "bytes, expected what this machine can give";
+        assert!(done.stderr.contains("memory: found ") && done.stderr.contains(expected), "{done:?}");
+    }
 }

@@ -431,3 +431,26 @@ fn what_is_no_log_and_a_folder_that_has_logs_are_refused_by_name() {
     let done = replay_folder(Path::new("/nonexistent"));
     assert!(done.code == Some(1) && done.stderr.contains("/nonexistent"), "{done:?}");
 }
+
+#[test]
+fn what_is_no_log_at_all_is_unreadable_and_no_line_is_shown_whole() {
+    let folder = Folder::new();
+    let (path, _) = record(&folder, "trace", &["--world", "2", "--repeat", "1"]);
+    let file = path.join("rank-0.log");
+    let text = std::fs::read_to_string(&file).expect("a log");
+    let long = "\u{1b}".to_owned() + &"x".repeat(1_000_000);
+    std::fs::write(&file, format!("{}\n{long}\n", text.lines().next().expect("a header"))).expect("written");
+    let done = replay_folder(&path);
+    let start = "rank 0, line 2: \"\\u{1b}xxx";
+    assert!(done.code == Some(2) && done.stdout.starts_with(start) && done.stdout.len() < 200, "{done:?}");
+    std::fs::write(&file, &long).expect("written");
+    let done = replay_folder(&path);
+    assert_eq!((done.code, done.stdout.as_str()), (Some(1), ""), "{done:?}");
+    let start = "rank-0.log, line 1: found \"\\u{1b}xxx";
+    assert!(done.stderr.contains(start) && done.stderr.len() < 300, "{done:?}");
+    std::fs::remove_file(&file).expect("a log");
+    let made = std::process::Command::new("mkfifo").arg(&file).status().expect("mkfifo runs");
+    assert!(made.success());
+    let done = replay_folder(&path);
+    assert!(done.code == Some(1) && done.stderr.contains("rank-0.log: found no regular file"), "{done:?}");
+}

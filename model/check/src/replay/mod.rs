@@ -28,6 +28,8 @@ const MAGIC: &str = "rankwise-log";
 const VERSION: &str = "1";
 /// First word of the last line of a log that could hold no more; the number of its events follows.
 const FULL: &str = "full";
+/// Characters that are shown of a line that is wrong.
+const SHOWN_MAX: usize = 100;
 
 /// One rank's log.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,7 +91,7 @@ impl Log {
         let at = |line, why: String| Nonconformance { rank, line: Some(line), why };
         let mut log = parse_header(header).filter(|log| log.rank == rank).ok_or_else(|| {
             let expected = format!("\"{MAGIC} {VERSION} rank {rank} world N nonce HEX policy HEX\"");
-            at(1, format!("found {header:?}, expected {expected}"))
+            at(1, format!("found {}, expected {expected}", shown(header)))
         })?;
         for (position, line) in lines.enumerate() {
             if log.full {
@@ -101,7 +103,7 @@ impl Log {
             match Event::parse(line) {
                 Some(event) => log.events.push(event),
                 None if log.full => {}
-                None => return Err(at(position + 2, format!("{line:?} is no event"))),
+                None => return Err(at(position + 2, format!("{} is no event", shown(line)))),
             }
         }
         Ok(log)
@@ -124,6 +126,19 @@ impl Log {
         let Log { rank, world, nonce, policy, .. } = self;
         format!("{MAGIC} {VERSION} rank {rank} world {world} nonce {nonce:016x} policy {policy:016x}")
     }
+}
+
+/// The start of a line, escaped, between quotes.
+fn shown(line: &str) -> String {
+    let mut text = String::new();
+    for letter in line.chars() {
+        let escaped = letter.escape_debug();
+        if text.chars().count() + escaped.len() > SHOWN_MAX {
+            return format!("\"{text}\"...");
+        }
+        text.extend(escaped);
+    }
+    format!("\"{text}\"")
 }
 
 fn parse_header(line: &str) -> Option<Log> {
