@@ -202,7 +202,7 @@ impl<R: Rules> World for Legs<R> {
             let (group, groups) = (state.ranks[lane].group + 1, self.groups[lane].len());
             self.open(state, lane).map(move |(_, leg)| {
                 let text = format!("posts {leg} (group {group} of {groups})");
-                Step { lane, text, peer: Some(leg.peer as usize) }
+                Step { lane, text, peer: None }
             })
         };
         (0..self.groups.len()).flat_map(begun).collect()
